@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use autoact_in_process::{LocalGroup, RunOptions};
 use autoact_registry::CALIBRATION_FILE;
-use autoact_score::{
-    Bootstrap, FitError, Fitted, Interval, Judged, auroc, caught_keeping, fit, fit_or_approve_none, fit_within_reach, with_options,
-};
+use autoact_score::{Discrimination, FitError, Fitted, Judged, fit, fit_or_approve_none, fit_within_reach, with_options};
 use autoact_trajectory::{Calibration, Evidence, JudgedAnswers, NextAttempt};
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +20,6 @@ use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_json};
 use crate::synthesize::selected;
 use crate::workplace::Workplace;
-
-/// The share of the right answers that [`Discrimination::caught`] is measured at.
-const KEPT: f64 = 0.9;
 
 /// `calibration-answers.jsonl`: the judged answers to one validation question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,24 +67,6 @@ pub struct CalibrationReport {
     /// Why nothing is approved; empty if something is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-}
-
-/// How well confidences tell right answers from wrong ones. Each is by a fit that has not seen any
-/// answer to its question. Intervals are over questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Discrimination {
-    /// Number of right answers.
-    pub right: usize,
-    /// Number of wrong answers.
-    pub wrong: usize,
-    /// The probability that a right answer has a higher confidence than a wrong one.
-    pub auroc: Interval,
-    /// The share of the right answers that are to be kept.
-    pub kept: f64,
-    /// The least confidence of those that are kept.
-    pub confidence: f64,
-    /// The share of the wrong answers whose confidence is below it.
-    pub caught: Interval,
 }
 
 /// A precision that can be reached.
@@ -210,42 +187,20 @@ impl CalibrationReport {
             coverage: approving.map(|fitted| approved(judged, fitted, true)),
             caught: approving.map(|fitted| 1.0 - approved(judged, fitted, false)),
             lower: approving.map_or_else(|| fit_within_reach(judged, precision).map(lower), |_| None),
-            discrimination: fitted.as_ref().ok().and_then(|fitted| Discrimination::of(judged, fitted)),
+            discrimination: fitted.as_ref().ok().and_then(|fitted| discrimination(judged, fitted)),
             why: if approving.is_some() { String::new() } else { why() },
         }
     }
 }
 
-impl Discrimination {
-    fn of(judged: &[Judged], fitted: &Fitted) -> Option<Discrimination> {
-        if fitted.calibration.terms.is_empty() {
-            return None;
-        }
-        let mut questions: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
-        for (one, confidence) in judged.iter().zip(&fitted.confidences) {
-            questions.entry(&one.question).or_default().push((*confidence, one.right));
-        }
-        let questions: Vec<&[(f64, bool)]> = questions.values().map(Vec::as_slice).collect();
-        let right = judged.iter().filter(|one| one.right).count();
-        let caught = |drawn: &[&[(f64, bool)]]| caught_keeping(KEPT, &drawn.concat());
-        Some(Discrimination {
-            right,
-            wrong: judged.len() - right,
-            auroc: Bootstrap::default().statistic(&questions, |drawn| auroc(&drawn.concat()))?,
-            kept: KEPT,
-            confidence: caught(&questions)?.threshold,
-            caught: Bootstrap::default().statistic(&questions, |drawn| Some(caught(drawn)?.share))?,
-        })
+/// How well the confidences of a fit tell right answers from wrong ones; `None` if nothing counts in it.
+fn discrimination(judged: &[Judged], fitted: &Fitted) -> Option<Discrimination> {
+    let mut questions: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+    for (one, confidence) in judged.iter().zip(&fitted.confidences) {
+        questions.entry(&one.question).or_default().push((*confidence, one.right));
     }
-}
-
-impl fmt::Display for Discrimination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Discrimination { right, wrong, auroc, kept, confidence, caught } = self;
-        let [kept, mean, low, high] = [*kept, caught.mean, caught.low, caught.high].map(|share| 100.0 * share);
-        write!(f, "a confidence of {confidence:.2} keeps {kept:.0}% of the right answers and catches {mean:.0}% ({low:.0} to {high:.0}) ")?;
-        write!(f, "of the wrong ones, of {right} right and {wrong} wrong answers to validation questions (AUROC {:.2})", auroc.mean)
-    }
+    let questions: Vec<Vec<(f64, bool)>> = questions.into_values().collect();
+    if fitted.calibration.terms.is_empty() { None } else { Discrimination::of(&questions) }
 }
 
 /// The share of the right answers, or of the wrong ones, that the threshold approves.
@@ -294,11 +249,10 @@ mod tests {
     #[test]
     fn the_discrimination_of_confidences_is_over_questions() {
         let judged = judged(20);
-        let found = Discrimination::of(&judged, &fit_or_approve_none(&judged, 0.9).unwrap()).unwrap();
+        let found = discrimination(&judged, &fit_or_approve_none(&judged, 0.9).unwrap()).unwrap();
         assert_eq!((found.right, found.wrong, found.auroc.mean, found.caught.mean), (20, 20, 1.0, 1.0));
-        assert!(found.to_string().contains("keeps 90%"), "{found}");
         // too few of either tell nothing
         let few = &judged[..8];
-        assert_eq!(Discrimination::of(few, &fit_or_approve_none(few, 0.9).unwrap()), None);
+        assert_eq!(discrimination(few, &fit_or_approve_none(few, 0.9).unwrap()), None);
     }
 }

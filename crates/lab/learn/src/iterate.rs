@@ -1,6 +1,7 @@
 //! Further rounds, beyond the paper. The group of the previous round generates trajectories, and
 //! new adapters are trained on those that pass the filter. Rounds go on while exact match on the
-//! validation questions improves. The adapters of the best round are installed.
+//! validation questions does not fall by more than chance. The adapters of the last such round are
+//! installed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -72,13 +73,12 @@ pub struct RoundReport {
     pub failed: String,
 }
 
-/// Runs further rounds and installs the adapters of the best one.
+/// Runs further rounds and installs the adapters of one.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
 pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError> {
     let mut told = Iterated { rounds: Vec::new(), chosen: 1 };
-    let mut best = None;
     for number in 1..=work.task.settings.iterate.rounds {
         work.go_on(Stage::Iterate)?;
         let round = Round::new(run, number);
@@ -90,13 +90,9 @@ pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError>
             }
             Err(error) => return Err(error),
         };
-        let better = report.failed.is_empty() && best.is_none_or(|best| report.exact > best);
-        if better {
-            best = Some(report.exact);
-            told.chosen = number;
-        }
         let failed = !report.failed.is_empty();
         told.rounds.push(report);
+        told.chosen = installed(&told.rounds);
         if failed || number - told.chosen > work.task.settings.iterate.patience {
             break;
         }
@@ -107,6 +103,16 @@ pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError>
     }
     install(run, &chosen)?;
     write_json(&run.path("iterate.json"), &told)
+}
+
+/// The number of the round that is installed: the last one that answers hardly less of the validation
+/// questions than the best, which is one standard error of a share. A later round has learned from more
+/// questions, and on a hundred or two of them a point or two less is chance.
+fn installed(rounds: &[RoundReport]) -> usize {
+    let well = || rounds.iter().filter(|round| round.failed.is_empty());
+    let best = well().map(|round| round.exact).fold(0.0, f64::max);
+    let error = |round: &RoundReport| (best * (1.0 - best) / round.questions.max(1) as f64).sqrt();
+    well().filter(|round| round.exact >= best - error(round)).last().map_or(1, |round| round.round)
 }
 
 /// A round with trajectories by the group of the previous one.
@@ -202,4 +208,32 @@ pub(crate) fn install(run: &Run, round: &Round) -> Result<(), LearnError> {
     }
     // a calibration belongs to the adapters that it was fitted with
     forget(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_round_that_is_hardly_worse_is_installed() {
+        let rounds = |exact: &[f64]| -> Vec<RoundReport> {
+            let round = |(at, exact): (usize, &f64)| RoundReport { round: at + 1, questions: 100, exact: *exact, failed: String::new() };
+            exact.iter().enumerate().map(round).collect()
+        };
+        for (exact, expected) in [
+            (&[0.5][..], 1),
+            (&[0.5, 0.6, 0.7], 3),
+            (&[0.5, 0.48], 2),
+            (&[0.5, 0.4, 0.46], 3),
+            (&[0.5, 0.6, 0.54], 2),
+            (&[0.9, 0.8], 1),
+            (&[0.0, 0.0], 2),
+            (&[], 1),
+        ] {
+            assert_eq!(installed(&rounds(exact)), expected, "{exact:?}");
+        }
+        let mut failed = rounds(&[0.5, 0.0]);
+        failed[1].failed = "too few".into();
+        assert_eq!(installed(&failed), 1);
+    }
 }

@@ -60,7 +60,7 @@ mod variants;
 mod view;
 mod workplace;
 
-pub use calibrate::{CalibrationReport, Discrimination, Lower};
+pub use calibrate::{CalibrationReport, Lower};
 pub use error::{LearnError, TaskMistakes};
 pub use iterate::{Iterated, RoundReport, installed_round};
 pub use keep::Kept;

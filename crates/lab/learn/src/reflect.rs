@@ -16,6 +16,7 @@ use autoact_trajectory::{Reflection, Role, Sampling, Verdict};
 use futures::executor::block_on;
 
 use crate::coverage::Weights;
+use crate::differentiate::thin;
 use crate::error::LearnError;
 use crate::keep::guessable;
 use crate::records::{Judgement, ReflectionRecord, TrajectoryRecord, history};
@@ -36,7 +37,8 @@ use crate::workplace::Workplace;
 pub(crate) fn reflect(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     let kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
-    let histories = histories(&kept, &all, work.task.settings.reflect.wrong_per_question);
+    let judged = &work.task.settings.reflect;
+    let histories = thinned(histories(&kept, &all, judged.wrong_per_question), judged.histories, work.task.seed);
     let (mut store, there) = Store::<ReflectionRecord>::open(&round.path("reflections.jsonl"))?;
     let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
     let todo: Vec<&TrajectoryRecord> = histories.into_iter().filter(|one| !done.contains(&(one.id, one.sample))).collect();
@@ -93,6 +95,16 @@ pub(crate) fn histories<'a>(
         }
     }
     right.into_values().chain(wrong.into_values().flatten()).collect()
+}
+
+/// At most `count` histories, half of them right, in their order; 0: all.
+fn thinned(histories: Vec<&TrajectoryRecord>, count: usize, seed: u64) -> Vec<&TrajectoryRecord> {
+    let (mut right, mut wrong): (Vec<_>, Vec<_>) = histories.into_iter().partition(|one| one.is_right());
+    for part in [&mut right, &mut wrong] {
+        thin(part, count.div_ceil(2), seed);
+    }
+    right.append(&mut wrong);
+    right
 }
 
 fn judge_until_right(
@@ -160,6 +172,18 @@ pub(crate) fn approves(judgement: &Judgement) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_of_the_judged_histories_are_right() {
+        let one = |id: usize| TrajectoryRecord { id, reward: if id < 30 { 1.0 } else { 0.0 }, ..TrajectoryRecord::default() };
+        let all: Vec<TrajectoryRecord> = (0..100).map(one).collect();
+        let counts = |count: usize| {
+            let thinned = thinned(all.iter().collect(), count, 1);
+            assert!(thinned.is_sorted_by_key(|one| one.id));
+            (thinned.iter().filter(|one| one.is_right()).count(), thinned.len())
+        };
+        assert_eq!([counts(0), counts(20), counts(80), counts(1000)], [(30, 100), (10, 20), (30, 70), (30, 100)]);
+    }
 
     #[test]
     fn a_reason_compares_what_was_read_with_the_answer() {

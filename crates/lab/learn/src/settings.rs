@@ -19,6 +19,8 @@ const SAMPLES: [usize; 2] = [2, 4];
 /// `instruct.questions` for a model without a chat template, and for others. Questions in the form of the
 /// examples cost next to nothing.
 const QUESTIONS: [usize; 2] = [1000, 600];
+/// Default of `reflect.histories`.
+const HISTORIES: usize = 800;
 /// Default of `train.threshold`.
 const THRESHOLD: f64 = 5e-4;
 /// Below it, a trajectory may have reached its answer by another relation than the one asked for.
@@ -189,6 +191,11 @@ section! {
         pub temperature: f32 = 0.7,
         /// Maximum number of wrong trajectories for each question.
         pub wrong_per_question: usize = 2,
+        /// Maximum number of histories that are judged, half of them right ones; 0: all. What more of them
+        /// teach is little beside the time that they take.
+        // not serialised if it is the default, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "is_usual_count")]
+        pub histories: usize = HISTORIES,
     }
 }
 
@@ -282,9 +289,10 @@ impl Lora {
 section! {
     /// `[iterate]`: further rounds by the trained group, beyond the paper.
     pub struct Iterate {
-        /// Maximum number of rounds of synthesis and training, including the first; at most 9.
-        pub rounds: usize = 3,
-        /// Number of successive rounds without improvement on the validation questions that are
+        /// Maximum number of rounds of synthesis and training, including the first; at most 9. A third one
+        /// brought little on tasks of a few dozen pages.
+        pub rounds: usize = 2,
+        /// Number of successive rounds, clearly worse than the best on the validation questions, that are
         /// tolerated. There are few such questions, and a round without improvement often leads to
         /// a better one.
         pub patience: usize = 1,
@@ -315,6 +323,12 @@ fn is_free(forms: &Option<f64>) -> bool {
 #[expect(clippy::ref_option, reason = "serde's signature")]
 fn always_acts(activated: &Option<bool>) -> bool {
     *activated != Some(true)
+}
+
+/// Whether it is the default of `reflect.histories`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_count(histories: &usize) -> bool {
+    *histories == HISTORIES
 }
 
 /// Whether it is the default of `train.threshold`.

@@ -110,7 +110,7 @@ fn told(report: &Report, plan: &LearningPlan) -> String {
     }
     if let Some(calibration) = &report.calibration {
         text.push_str(&format!("{calibration}\n"));
-        text.extend(calibration.discrimination.iter().map(|discrimination| format!("{discrimination}\n")));
+        text.extend(calibration.discrimination.iter().map(|discrimination| format!("of the validation questions, {discrimination}\n")));
     }
     let seconds: f64 = report.seconds.values().sum();
     text.push_str(&format!("{:.1} minutes, {:.0} MB at most", seconds / 60.0, report.peak_memory as f64 / 1e6));

@@ -199,7 +199,8 @@ mod tests {
     use super::*;
 
     fn rated(approved: bool, right: bool, sure: Option<f64>) -> Rated {
-        let evidence = sure.map(|sure| Evidence::from_values([-sure, sure, 0.0, sure, sure, sure, sure, 0.0, 0.5]));
+        let evidence =
+            sure.map(|sure| Evidence { verdict: -sure, lowest_thought: 0.0, ..Evidence::from_values([sure; Evidence::PARTS.len()]) });
         Rated { approved, right, answerable: true, no_answer: false, confidence: sure, evidence }
     }
 

@@ -217,7 +217,14 @@ mod tests {
         let one = |at: usize| {
             let thoughts = -((at * 37 % 100) as f64) / 100.0;
             let other = (at * 53 % 17) as f64 / 17.0;
-            let evidence = Evidence::from_values([other, thoughts, 2.0 * thoughts, -other, -1.0, -0.5, 9.0 * thoughts, 0.0, 0.5]);
+            let evidence = Evidence {
+                verdict: other,
+                thoughts,
+                lowest_thought: 2.0 * thoughts,
+                inputs: -other,
+                all_thoughts: 9.0 * thoughts,
+                ..Evidence::from_values([-1.0; Evidence::PARTS.len()])
+            };
             Judged {
                 question: format!("question {at}"),
                 evidence,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use autoact_planners::{Ended, Outcome};
-use autoact_score::{Bootstrap, Interval, Metric, Verdicts};
+use autoact_score::{Bootstrap, Discrimination, Interval, Metric, Verdicts};
 use serde_json::{Value, json};
 
 use super::entrant::Entrant;
@@ -19,6 +19,8 @@ pub(crate) struct Scored {
     /// F1, or the accuracy of multiple choice.
     pub(crate) reward: f64,
     approved: Option<bool>,
+    /// Of each judged answer with a confidence: that, and whether it is right.
+    judged: Vec<(f64, bool)>,
     rounds: u32,
     calls: u32,
     tokens: u64,
@@ -29,10 +31,13 @@ pub(crate) struct Scored {
 impl Scored {
     pub(crate) fn new(problem: &Problem, outcome: &Outcome) -> Scored {
         let (right, reward) = problem.score(said(outcome));
+        // that there is no answer needs no confidence
+        let answers = outcome.judgements.iter().filter_map(|one| one.answer.as_deref().zip(one.confidence));
         Scored {
             right,
             reward,
             approved: outcome.approved,
+            judged: answers.map(|(answer, confidence)| (confidence, problem.score(Some(answer)).0)).collect(),
             rounds: outcome.steps,
             calls: outcome.cost.calls,
             tokens: outcome.cost.completion_tokens,
@@ -73,6 +78,8 @@ pub(crate) struct Row {
     pub(crate) seconds: f64,
     /// `None`: the planner has no judge.
     pub(crate) verdicts: Option<Verdicts>,
+    /// What its confidences tell of all judged answers; `None`: it has none, or they tell nothing.
+    pub(crate) discrimination: Option<Discrimination>,
     /// How many questions it could not go on with, and why the first.
     pub(crate) failed: Option<(usize, String)>,
 }
@@ -126,6 +133,7 @@ impl Scores {
             |value: fn(&Scored) -> f64| scored.iter().map(|one| value(one)).fold(0.0, |sum, one| sum + one) / scored.len().max(1) as f64;
         let values = |value: fn(&Scored) -> f64| scored.iter().map(|one| value(one)).collect::<Vec<f64>>();
         let judged: Verdicts = scored.iter().filter_map(|one| Some((one.approved?, one.right))).collect();
+        let confidences: Vec<Vec<(f64, bool)>> = scored.iter().map(|one| one.judged.clone()).collect();
         let failures: Vec<&String> = scored.iter().filter_map(|one| one.failed.as_ref()).collect();
         Row {
             questions: scored.len(),
@@ -136,6 +144,7 @@ impl Scores {
             tokens: mean(|one| one.tokens as f64),
             seconds: mean(|one| one.seconds),
             verdicts: (judged.total() > 0).then_some(judged),
+            discrimination: Discrimination::of(&confidences),
             failed: failures.first().map(|first| (failures.len(), (*first).clone())),
         }
     }
@@ -194,6 +203,7 @@ fn row_json(row: &Row) -> Value {
         "precision_of_approval": row.verdicts.and_then(|verdicts| verdicts.precision()),
         "recall_of_approval": row.verdicts.and_then(|verdicts| verdicts.recall()),
         "verdicts": row.verdicts,
+        "discrimination": row.discrimination,
     })
 }
 
@@ -205,7 +215,8 @@ pub(crate) mod tests {
 
     fn scored(right: bool, approved: Option<bool>, rounds: u32) -> Option<Scored> {
         let failed = (rounds == 0).then(|| "the prompt is too long".to_owned());
-        Some(Scored { right, reward: number(right), approved, rounds, calls: rounds * 2, tokens: 10, seconds: 0.5, failed })
+        let judged = approved.iter().flat_map(|_| [(0.5 + 0.1 * f64::from(rounds), right), (0.1, false)]).collect();
+        Some(Scored { right, reward: number(right), approved, judged, rounds, calls: rounds * 2, tokens: 10, seconds: 0.5, failed })
     }
 
     /// Two planners over four questions of two kinds; the second planner did not get to the last

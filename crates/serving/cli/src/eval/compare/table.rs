@@ -44,6 +44,7 @@ pub(crate) fn table(scores: &Scores, options: &EvalOptions) -> String {
         }
     }
     differences(scores, &mut out);
+    confidences(scores, &mut out);
     failures(scores, &mut out);
     out
 }
@@ -136,6 +137,16 @@ fn differences(scores: &Scores, out: &mut String) {
     }
 }
 
+fn confidences(scores: &Scores, out: &mut String) {
+    let mut heading = "\nwhat confidences tell of all judged answers, approved or not\n";
+    let names = names(scores);
+    for (planner, entrant) in scores.entrants.iter().enumerate() {
+        let Some(discrimination) = scores.row(planner, None).discrimination else { continue };
+        let _ = writeln!(out, "{heading}{:<names$}{discrimination}", entrant.to_string());
+        heading = "";
+    }
+}
+
 fn failures(scores: &Scores, out: &mut String) {
     let mut heading = "\nquestions that could not be gone on with, and why the first\n";
     let names = names(scores);
@@ -173,6 +184,7 @@ mod tests {
             "– ",
             "1-hop (2)",
             "difference from autoact",
+            "autoact        a confidence of 0.70 keeps 90% of the right answers",
             "-66.7",
             "react                   1  the prompt is too long",
             "(0123456789ab)",
@@ -186,6 +198,7 @@ mod tests {
         let json = scores().json(&options(&["--table", "2", "--run", "learnt"]));
         assert_eq!(json["planners"][0]["all"]["exact_match"]["mean"], 0.75);
         assert_eq!(json["planners"][0]["all"]["verdicts"]["approved_right"], 2);
+        assert_eq!(json["planners"][0]["all"]["discrimination"]["wrong"], 5);
         assert_eq!(json["planners"][1]["kinds"]["1-hop"]["questions"], 2);
         assert_eq!((&json["differences"][0]["questions"], &json["difference_from"]), (&3.into(), &"autoact".into()));
     }
