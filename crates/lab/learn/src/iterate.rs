@@ -112,7 +112,7 @@ fn installed(rounds: &[RoundReport]) -> usize {
     let well = || rounds.iter().filter(|round| round.failed.is_empty());
     let best = well().map(|round| round.exact).fold(0.0, f64::max);
     let error = |round: &RoundReport| (best * (1.0 - best) / round.questions.max(1) as f64).sqrt();
-    well().filter(|round| round.exact >= best - error(round)).last().map_or(1, |round| round.round)
+    well().rfind(|round| round.exact >= best - error(round)).map_or(1, |round| round.round)
 }
 
 /// A round with trajectories by the group of the previous one.
