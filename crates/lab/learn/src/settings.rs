@@ -191,8 +191,8 @@ section! {
         pub temperature: f32 = 0.7,
         /// Maximum number of wrong trajectories for each question.
         pub wrong_per_question: usize = 2,
-        /// Maximum number of histories that are judged, half of them right ones; 0: all. What more of them
-        /// teach is little beside the time that they take.
+        /// Maximum number of histories that are judged, half of them right ones; 0: all. A round of 1000
+        /// questions has 1,400, and judging and training take as long as they are many.
         // not serialised if it is the default, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "is_usual_count")]
         pub histories: usize = HISTORIES,
@@ -289,8 +289,8 @@ impl Lora {
 section! {
     /// `[iterate]`: further rounds by the trained group, beyond the paper.
     pub struct Iterate {
-        /// Maximum number of rounds of synthesis and training, including the first; at most 9. A third one
-        /// brought little on tasks of a few dozen pages.
+        /// Maximum number of rounds of synthesis and training, including the first; at most 9. What a third
+        /// one brings is in `docs/learning.md`.
         pub rounds: usize = 2,
         /// Number of successive rounds, clearly worse than the best on the validation questions, that are
         /// tolerated. There are few such questions, and a round without improvement often leads to

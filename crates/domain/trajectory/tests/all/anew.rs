@@ -112,12 +112,14 @@ fn an_attempt_that_begins_anew_owes_nothing_to_the_words_before() {
     let mut continued = rejected(NextAttempt::Continues, "Retrieve");
     for task in [&mut anew, &mut continued] {
         let sure = Usage { log_prob: Some(-0.001), scored_tokens: 1, ..usage(1) };
-        for body in [thought(FINISH), action(FINISH, "Paris")] {
+        for body in [thought(FINISH), action(FINISH, "Nantes")] {
             task.apply(&Event { usage: Some(sure.clone()), ..event(task.next_index(), body) }).unwrap();
         }
     }
     assert_eq!(evidence(&anew).unwrap().lowest_thought, -0.001);
     assert_eq!(evidence(&continued).unwrap().lowest_thought, -0.5);
+    // only the attempt before has read of Nantes
+    assert_eq!([&anew, &continued].map(|task| evidence(task).unwrap().answer_shown), [0.0, 1.0]);
 }
 
 #[test]
