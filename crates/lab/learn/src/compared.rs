@@ -131,9 +131,9 @@ impl Compared {
         quantities.iter().filter_map(|at| self.all.get(*at)).flat_map(|quantity| quantity.values.keys().copied()).collect()
     }
 
-    /// Two random pages.
-    pub(crate) fn draw_pair(&self, quantities: &[usize], rng: &mut Rng) -> Option<Pair> {
-        let pages: Vec<usize> = self.pages_with(quantities).into_iter().collect();
+    /// Two random pages, of those that fit.
+    pub(crate) fn draw_pair(&self, quantities: &[usize], fits: impl Fn(usize) -> bool, rng: &mut Rng) -> Option<Pair> {
+        let pages: Vec<usize> = self.pages_with(quantities).into_iter().filter(|page| fits(*page)).collect();
         (0..DRAWS).find_map(|_| self.pair(quantities, *rng.pick(&pages)?, *rng.pick(&pages)?))
     }
 
@@ -143,7 +143,7 @@ impl Compared {
         let quantity = &self.all[at];
         let wordings: Vec<&Wording> = quantity.wordings.iter().filter(|wording| wording.claims == claims).collect();
         let wording = rng.pick(&wordings)?;
-        let pair = self.draw_pair(&[at], rng)?;
+        let pair = self.draw_pair(&[at], |_| true, rng)?;
         let [first, second] = pair.pages.map(|page| pages.all()[page].title.as_str());
         let [before, between, after] = &wording.around;
         Some(StatedQuestion {

@@ -5,7 +5,7 @@
 use autoact_base::random::Rng;
 use autoact_score::normalize;
 
-use crate::compared::{Compared, answer};
+use crate::compared::{Compared, Quantity, answer};
 use crate::form_answers::{Answers, yes_or_no};
 use crate::pages::Pages;
 use crate::relation_words::{ALIKE, EARLIER, LATER, compares, is_telling, lower_words, says};
@@ -21,9 +21,10 @@ const FEWEST: usize = 4;
 pub(crate) enum Decides {
     /// A number of each of two pages. `quantities`: the positions among all of those that it is, in
     /// several words. `greater`: whether the greater one is asked for, or claimed to be the first's.
-    Number { quantities: Vec<usize>, greater: bool },
+    /// `said`: words of the question, of which a page has to say one, if there are any.
+    Number { quantities: Vec<usize>, greater: bool, said: Vec<String> },
     /// Whether both pages name the same page of this kind.
-    Same { kind: usize },
+    Same { kind: usize, said: Vec<String> },
     /// Whether the page's only value of this sort is the one in the question, `claimed`.
     Value { sort: Sort, claimed: String },
 }
@@ -67,32 +68,47 @@ impl Deciders {
         match (answers, named) {
             (Answers::Named, [first, second]) => {
                 let won = normalize(&pages.all()[*first].title) == normalize(&example.answer);
-                self.number(&words, won, [*first, *second], pages.kind(*first))
+                self.number(&words, won, [*first, *second], pages)
             }
             (Answers::Claim { linked: None }, [first, second]) if has(&ALIKE) => same(&words, yes, *first, *second, pages),
-            (Answers::Claim { linked: None }, [first, second]) => self.number(&words, yes, [*first, *second], pages.kind(*first)),
+            (Answers::Claim { linked: None }, [first, second]) => self.number(&words, yes, [*first, *second], pages),
             (Answers::Claim { .. }, [page]) if !compares(&example.question) => self.value(&example.question, yes, *page, pages),
             _ => None,
         }
     }
 
     /// A number, of which the question says which one it is, or the only year.
-    fn number(&self, words: &[String], first: bool, [one, other]: [usize; 2], kind: usize) -> Option<Decides> {
-        let telling = || words.iter().filter(|word| is_telling(word));
+    fn number(&self, words: &[String], first: bool, both: [usize; 2], pages: &Pages) -> Option<Decides> {
+        let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
+        let timed = has(&EARLIER) || has(&LATER);
+        let alike = |quantity: &Quantity| quantity.kind() == pages.kind(both[0]);
+        let told = |quantity: &Quantity| quantity.says(|text| words.iter().any(|word| is_telling(word) && says(text, word)));
+        let named = self.decided(words, first, both, Vec::new(), |quantity| alike(quantity) && told(quantity));
+        // a tree is compared with a tower by what both are
+        named.or_else(|| self.decided(words, first, both, Vec::new(), told)).or_else(|| {
+            timed.then_some(())?;
+            self.decided(words, first, both, said(words, both, pages), |quantity| alike(quantity) && quantity.is_only_year())
+        })
+    }
+
+    fn decided(
+        &self,
+        words: &[String],
+        first: bool,
+        [one, other]: [usize; 2],
+        said: Vec<String>,
+        is_meant: impl Fn(&Quantity) -> bool,
+    ) -> Option<Decides> {
         let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
         let (earlier, later) = (has(&EARLIER), has(&LATER));
-        let alike = || self.compared.all().iter().enumerate().filter(|(_, quantity)| quantity.kind() == kind);
-        let told = alike().filter(|(_, quantity)| quantity.says(|text| telling().any(|word| says(text, word))));
-        let mut quantities: Vec<usize> = told.map(|(at, _)| at).collect();
-        if quantities.is_empty() && (earlier || later) {
-            quantities = alike().filter(|(_, quantity)| quantity.is_only_year()).map(|(at, _)| at).collect();
-        }
+        let all = self.compared.all().iter().enumerate();
+        let quantities: Vec<usize> = all.filter(|(_, quantity)| is_meant(quantity)).map(|(at, _)| at).collect();
         (self.compared.pages_with(&quantities).len() >= FEWEST).then_some(())?;
         let greater = self.compared.pair(&quantities, one, other)?.first_greater == first;
         // the earlier one has the smaller year
         let years = quantities.iter().all(|at| self.compared.all()[*at].is_year());
         let against = years && (earlier || later) && later != greater;
-        (!against).then_some(Decides::Number { quantities, greater })
+        (!against).then_some(Decides::Number { quantities, greater, said })
     }
 
     /// A value in the question that is the page's only one of its sort, or is not.
@@ -109,14 +125,16 @@ impl Deciders {
     /// `named`: the pages of the example.
     pub(crate) fn draw(&self, decides: &Decides, answers: Answers, named: &[usize], pages: &Pages, rng: &mut Rng) -> Option<Decided> {
         let alike = pages.of_kind(*named.first()?);
+        let says_one = |said: &[String], page: usize| said.is_empty() || said.iter().any(|word| says(&pages.all()[page].text, word));
         match decides {
-            Decides::Number { quantities, greater } => {
-                let pair = self.compared.draw_pair(quantities, rng)?;
+            Decides::Number { quantities, greater, said } => {
+                let pair = self.compared.draw_pair(quantities, |page| says_one(said, page), rng)?;
                 let answer = answer(&pair, *greater, answers != Answers::Named, pages);
                 Some(Decided { pages: pair.pages.to_vec(), values: pair.values.to_vec(), answer, claimed: None })
             }
-            Decides::Same { kind } => {
-                let first = *rng.pick(alike)?;
+            Decides::Same { kind, said } => {
+                let alike: Vec<usize> = alike.iter().copied().filter(|page| says_one(said, *page)).collect();
+                let first = *rng.pick(&alike)?;
                 let value = pages.only_linked(first, *kind)?;
                 // as many that are the same as that are not
                 let same = rng.chance(0.5);
@@ -144,6 +162,12 @@ impl Deciders {
     }
 }
 
+/// The words of a question that both pages say.
+fn said(words: &[String], both: [usize; 2], pages: &Pages) -> Vec<String> {
+    let by_both = |word: &&String| is_telling(word) && both.iter().all(|page| says(&pages.all()[*page].text, word));
+    words.iter().filter(by_both).cloned().collect()
+}
+
 /// What both pages name, or both should: pages of the kind that stands where the question's words do,
 /// or the only kind that they have in common.
 fn same(words: &[String], yes: bool, first: usize, second: usize, pages: &Pages) -> Option<Decides> {
@@ -164,7 +188,7 @@ fn same(words: &[String], yes: bool, first: usize, second: usize, pages: &Pages)
     found.dedup();
     let [kind] = found[..] else { return None };
     let alike = pages.only_linked(first, kind)? == pages.only_linked(second, kind)?;
-    (alike == yes).then_some(Decides::Same { kind })
+    (alike == yes).then(|| Decides::Same { kind, said: said(words, [first, second], pages) })
 }
 
 /// A weekday without the ending of several: `Mondays`.
@@ -237,6 +261,40 @@ mod tests {
         // the answer says the opposite of what the years do
         assert_eq!(of("Did Psycho come out earlier than Vertigo?", "yes"), None);
         assert_eq!(of("Which is the better one, Psycho or Vertigo?", "Vertigo"), None);
+    }
+
+    #[test]
+    fn two_of_different_kinds_are_compared_by_what_both_have() {
+        let page = |title: &str, text: String| Page { title: title.to_owned(), text: format!("{title} {text}") };
+        let trees = [("Old Bess", 27), ("Corker", 12), ("Nine", 9), ("Ten", 10)]
+            .map(|(name, height)| page(name, format!("is a tree. It is {height} metres tall. It was planted in 18{height:02}.")));
+        let towers = [("Spire", 40), ("Dome", 21), ("Mast", 16), ("Gate", 5)]
+            .map(|(name, height)| page(name, format!("is a tower. It is {height} metres tall. It was opened in 19{height:02}.")));
+        let pages = Pages::new(Arc::new(Corpus::from_pages(trees.into_iter().chain(towers).collect()).unwrap()));
+        let singles = Singles::of(&pages);
+        let compared = Compared::of(&Stated::of(&pages, &singles), &singles, &pages);
+        let deciders = Deciders { compared, singles };
+        let drawn = |question: &str, answer: &str| -> Option<BTreeSet<String>> {
+            let named = pages.named_in(question);
+            let example = Example { question: question.into(), answer: answer.into(), options: Vec::new() };
+            let answers = Answers::of(&example, &named, &pages);
+            let decides = deciders.of(&example, answers, &named, &pages)?;
+            let mut rng = Rng::new(7);
+            let told = |one: Decided| one.pages.iter().map(|page| pages.all()[*page].title.as_str()).collect::<Vec<_>>().join(" ");
+            Some((0..400).filter_map(|_| deciders.draw(&decides, answers, &named, &pages, &mut rng)).map(told).collect())
+        };
+        let taller = drawn("Which is taller, Old Bess or the Spire?", "Spire").expect("both are so many metres tall");
+        assert!(taller.contains("Corker Dome") && taller.contains("Mast Nine"), "{taller:#?}");
+        assert_eq!(drawn("Which is older, Old Bess or the Spire?", "Old Bess"), None, "planted or opened");
+    }
+
+    #[test]
+    fn where_no_relation_is_named_a_page_has_to_say_the_word() {
+        let page = |title: &str, text: &str| Page { title: title.to_owned(), text: format!("{title} {text}") };
+        let all = [("Ann", "came 1990 as a guest"), ("Bea", "came 1995 as a guest"), ("Cem", "came 1997 as a cook"), ("Den", "dates back, 1890")];
+        let pages = Pages::new(Arc::new(Corpus::from_pages(all.map(|(title, text)| page(title, text)).to_vec()).unwrap()));
+        assert_eq!(said(&lower_words("Did Ann arrive as a guest before Bea?"), [0, 1], &pages), ["guest"]);
+        assert!(said(&lower_words("Did Ann arrive as a guest before Cem?"), [0, 2], &pages).is_empty());
     }
 
     #[test]

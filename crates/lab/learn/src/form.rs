@@ -1,10 +1,10 @@
 //! The forms of the task's examples. A small model that is free to write any question about pages of
 //! a kind that it has never read invents words, and asks for nothing that the pages say. So a part of
-//! the questions follow an example: the same words, with the names of other pages, and in place of the
-//! words that the example has from a sentence of its pages those of another sentence, which has an
-//! answer of the same kind. The model chooses among the words, and writes question and answer. A
-//! handful of examples has few of the relations of the pages. So some follow a form of our own, and
-//! many are made of what a sentence states (`stated.rs`).
+//! the questions follow an example: the same words, with the names of other pages. A handful of
+//! examples has few of the relations of the pages, so many are made of what a sentence states
+//! (`stated.rs`). Where few sentences are understood, such as in another language, an example's words
+//! from a sentence of its pages give way to those of another sentence that has an answer of the same
+//! kind, some follow a form of our own, and the model chooses among the words and answers.
 
 use std::collections::BTreeSet;
 
@@ -118,6 +118,11 @@ pub(crate) struct Forms {
 impl Forms {
     /// Reads the forms from the examples.
     pub(crate) fn of(examples: &[Example], pages: &Pages) -> Forms {
+        Forms::with(examples, pages, Stated::of)
+    }
+
+    /// The same. `read`: what the pages state.
+    fn with(examples: &[Example], pages: &Pages, read: impl Fn(&Pages, &Singles) -> Stated) -> Forms {
         // without the names: `department` is no word of the form because some ask for the Sales Department
         let unnamed = |question: &str| {
             let titles = pages.named_in(question).into_iter().map(|page| &pages.all()[page].title);
@@ -139,22 +144,31 @@ impl Forms {
         // what we word ourselves is English, and beside questions in another language makes no sense
         let english = |words: &Vec<String>| words.iter().any(|word| ASKING.contains(&word.as_str()));
         let ours = !forms.is_empty() && all.iter().any(english);
-        let own = if ours { vec![Form::own(1), Form::own(2)] } else { Vec::new() };
         let singles = if ours { Singles::of(pages) } else { Singles::default() };
-        let stated = if ours { Stated::of(pages, &singles) } else { Stated::default() };
+        let stated = if ours { read(pages, &singles) } else { Stated::default() };
+        // What sentences state has questions for all relations, in words that fit. Words that many pages share
+        // may be anything: `What is the years of Liquorice?`
+        let told = stated.len() >= pages.all().len();
+        let own = if ours && !told { vec![Form::own(1), Form::own(2)] } else { Vec::new() };
         let deciders = Deciders { compared: Compared::of(&stated, &singles, pages), singles };
         let mut guessable = Guessable::default();
         for (form, example) in forms.iter_mut().zip(with_forms) {
             guessable.choices |= form.answers == Answers::Named;
             guessable.claims |= form.answers.are_guessable() && form.answers != Answers::Named;
             form.decides = deciders.of(example, form.answers, &form.pages[..form.named.min(form.pages.len())], pages);
+            if told {
+                form.kept = 1.0;
+            }
+        }
+        if told {
+            forms.retain(Form::is_certain);
         }
         Forms { forms, own, stated, deciders, guessable, relations }
     }
 
-    /// Whether no example has a form.
+    /// Whether nothing can be drawn.
     pub(crate) fn is_empty(&self) -> bool {
-        self.forms.is_empty()
+        self.forms.is_empty() && self.stated.len() == 0
     }
 
     /// Draws an example's form and pages for it. `None` if there are no forms, or no such pages.
@@ -259,7 +273,7 @@ impl Form {
         let source = |word: &str| trail.iter().rposition(|sentence| says(sentence, word));
         let relation = |word: &str| {
             let word = word.to_lowercase();
-            word.chars().count() >= SHORTEST && !common(&word) && source(&word).is_some()
+            word.chars().count() >= SHORTEST && !common(&word) && !FORM_WORDS.contains(&word.as_str()) && source(&word).is_some()
         };
         let mut parts = Vec::new();
         let mut rest = example.question.as_str();
@@ -286,7 +300,7 @@ impl Form {
         let words = lower_words(&example.question);
         let asks_anything = value && words.iter().any(|word| word == ANYTHING);
         // what somebody did is a verb in a form that pages seldom have: `Did Line 3 open before Line 5?`
-        let does = words.first().is_some_and(|word| DOING.contains(&word.as_str()));
+        let does = words.iter().any(|word| DOING.contains(&word.as_str()));
         let kept = if does {
             1.0
         } else if asks_anything {
@@ -330,6 +344,11 @@ impl Form {
             Part::Text(text) | Part::Relation(text) => claimed.map_or_else(|| text.clone(), |(old, new)| text.replacen(old, new, 1)),
         };
         self.parts.iter().map(word).collect()
+    }
+
+    /// Whether pages decide its answers, and not what the model makes of two of them.
+    fn is_certain(&self) -> bool {
+        !self.answers.are_guessable() || self.decides.is_some() || matches!(self.answers, Answers::Claim { linked: Some(_) })
     }
 
     /// The words that name relations, with their sources.
@@ -390,7 +409,12 @@ impl Form {
                 let names = drawn.pages.iter().map(|page| pages.all()[*page].title.clone());
                 drawn.answers = if self.answers == Answers::Named { names.collect() } else { ["yes".to_owned(), "no".to_owned()].into() };
             }
-            Answers::Name { .. } | Answers::Number { .. } | Answers::Capitals | Answers::Words | Answers::Any => {
+            Answers::Name { .. }
+            | Answers::Number { .. }
+            | Answers::Sorted(_)
+            | Answers::Capitals
+            | Answers::Words
+            | Answers::Any => {
                 for at in 0..self.pages.len() - 1 {
                     let (sentence, next) = link(*drawn.pages.last()?, at, rng)?;
                     let alike = !kept || pages.kind(next) == pages.kind(self.pages[at + 1]);

@@ -7,6 +7,7 @@ use autoact_score::normalize;
 use crate::filter::within;
 use crate::pages::Pages;
 use crate::relation_words::{compares, key_of};
+use crate::statement::Sort;
 use crate::task::Example;
 
 /// Maximum number of words of an answer at the end of a sentence.
@@ -33,6 +34,8 @@ pub(crate) enum Answers {
     /// A number, of that many digits if it is a short one, with or without the word after it, and a
     /// year or none.
     Number { digits: Option<usize>, unit: bool, year: bool },
+    /// A weekday, or a month.
+    Sorted(Sort),
     /// A name that no page has: words with capital letters.
     Capitals,
     /// Other words, at the end of a sentence.
@@ -66,8 +69,11 @@ impl Answers {
                 Answers::Number { digits, unit: false, year: is_year(&example.answer) }
             }
             (None, Some(_)) if unit_of(&example.answer).is_some() => Answers::Number { digits: None, unit: true, year: false },
-            _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
-            _ => Answers::Words,
+            _ => match Sort::of_word(&example.answer) {
+                Some(sort @ (Sort::Weekday | Sort::Month)) => Answers::Sorted(sort),
+                _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
+                _ => Answers::Words,
+            },
         }
     }
 
@@ -92,6 +98,9 @@ impl Answers {
                     if unit { words.get(at + 1).map(|unit| format!("{number} {unit}")) } else { Some((*number).to_owned()) }
                 };
                 found.filter_map(with_unit).collect()
+            }
+            Answers::Sorted(sort) => {
+                words.iter().filter(|word| Sort::of_word(word) == Some(sort)).map(|word| (*word).to_owned()).collect()
             }
             Answers::Capitals => capitals(&words, named().map(title).collect()),
             Answers::Any => {

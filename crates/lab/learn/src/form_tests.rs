@@ -63,7 +63,16 @@ fn some_draw_over(pages: &[(&str, &str)], examples: &[Example], reply: &str) -> 
 }
 
 fn some_draw_of(pages: &Pages, examples: &[Example], reply: &str) -> bool {
-    let forms = Forms::of(examples, pages);
+    some_draw_from(&Forms::of(examples, pages), pages, reply)
+}
+
+/// The same where no sentence is understood.
+fn some_draw_of_untold(examples: &[Example], reply: &str) -> bool {
+    let pages = pages();
+    some_draw_from(&Forms::with(examples, &pages, |_, _| Stated::default()), &pages, reply)
+}
+
+fn some_draw_from(forms: &Forms, pages: &Pages, reply: &str) -> bool {
     let mut rng = Rng::new(1);
     (0..800).filter_map(|_| forms.draw(pages, |_| false, true, &mut rng)).any(|blank| {
         assert!(blank.pages.iter().all(|page| *page < pages.all().len()));
@@ -81,7 +90,7 @@ fn questions_have_other_names_and_other_words_of_the_pages() {
         " What is the mentor of Cy Fox?\nAnswer: Ada Lind\n",
         " What is the yearly budget of Sales?\nAnswer: 1200 euros\n",
     ] {
-        assert!(some_draw_accepts(&one, reply), "{reply}");
+        assert!(some_draw_of_untold(&one, reply), "{reply}");
     }
     for reply in [
         " What is the exten of Bo Ek?\nAnswer: 427\n",
@@ -89,20 +98,51 @@ fn questions_have_other_names_and_other_words_of_the_pages() {
         " What is the mentor of Cy Fox?\nAnswer: Ada\n",
         " What is the phone extension of Dee Gray?\nAnswer: 427\n",
     ] {
-        assert!(!some_draw_accepts(&one, reply), "{reply}");
+        assert!(!some_draw_of_untold(&one, reply), "{reply}");
     }
     let year = [example("When was Law set up?", "1999")];
-    assert!(some_draw_accepts(&year, " When was Sales set up?\nAnswer: 2004\n"));
-    assert!(!some_draw_accepts(&year, " When was Sales code?\nAnswer: 5020\n"), "no year");
+    assert!(some_draw_of_untold(&year, " When was Sales set up?\nAnswer: 2004\n"));
+    assert!(!some_draw_of_untold(&year, " When was Sales code?\nAnswer: 5020\n"), "no year");
     // a name at the beginning of a sentence is a name, and whole
     let told = [example("In which town is Law?", "Bergen")];
-    assert!(some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Old Eve\n"));
-    assert!(!some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Eve\n"));
+    assert!(some_draw_of_untold(&told, " In which chairs is Sales?\nAnswer: Old Eve\n"));
+    assert!(!some_draw_of_untold(&told, " In which chairs is Sales?\nAnswer: Eve\n"));
     let name = [example("Who is the mentor of Ada Lind?", "Bo Ek")];
-    assert!(some_draw_accepts(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
-    assert!(!some_draw_accepts(&name, " Who is the department of Bo Ek?\nAnswer: Sales\n"), "no person");
+    assert!(some_draw_of_untold(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
+    assert!(!some_draw_of_untold(&name, " Who is the department of Bo Ek?\nAnswer: Sales\n"), "no person");
     let budget = [example("What is the budget of Law?", "1200 euros")];
-    assert!(some_draw_accepts(&budget, " What is the yearly budget of Sales?\nAnswer: 1200 euros\n"));
+    assert!(some_draw_of_untold(&budget, " What is the yearly budget of Sales?\nAnswer: 1200 euros\n"));
+}
+
+#[test]
+fn where_sentences_are_understood_an_example_keeps_its_words() {
+    let one = [example("What is the phone extension of Ada Lind?", "310")];
+    assert!(some_draw_accepts(&one, " What is the phone extension of Bo Ek?\nAnswer: 427\n"));
+    assert!(some_draw_accepts(&one, " What is Cy Fox's mentor?\nAnswer: Ada Lind\n"), "it is stated");
+    assert!(!some_draw_accepts(&one, " What is the phone of Cy Fox?\nAnswer: 598\n"));
+    let told = [example("In which town is Law?", "Bergen")];
+    assert!(some_draw_accepts(&told, " In which town is Sales?\nAnswer: Oslo\n"));
+    assert!(!some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Old Eve\n"));
+    // both have the same budget, so nothing decides which
+    let compared = [example("Which has a larger budget, Law or Sales?", "Law")];
+    assert!(!some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
+}
+
+#[test]
+fn a_month_is_asked_for_months() {
+    let plants = [
+        ("Weld", "Weld is a plant. It blooms in June beside Mill Gate."),
+        ("Woad", "Woad is a plant. It was sown by Ada Lind. It blooms in May beside Mill Gate."),
+        ("Rue", "Rue is a plant. It blooms in August."),
+    ];
+    let one = [example("In which month does Weld bloom?", "June")];
+    let asked = |answer: &str| some_draw_over(&plants, &one, &format!(" In which month does Woad bloom?\nAnswer: {answer}\n"));
+    assert_eq!(["May", "Mill Gate", "Ada Lind"].map(asked), [true, false, false]);
+    // a verb in this place has no ending, and pages have few of those
+    for verb in ["blooms", "sown", "beside"] {
+        let any = ["May", "August", "Ada Lind", "Mill Gate"].map(|answer| format!(" In which month does Woad {verb}?\nAnswer: {answer}\n"));
+        assert!(!any.iter().any(|reply| some_draw_over(&plants, &one, reply)), "{verb}");
+    }
 }
 
 #[test]
@@ -217,8 +257,8 @@ fn chains_comparisons_and_claims_have_pages_and_answers_of_their_kind() {
     let chain = [example("Who is the head of the department of Ada Lind?", "Cy Fox")];
     assert!(some_draw_accepts(&chain, " Who is the head of the department of Bo Ek?\nAnswer: Ada Lind\n"));
     let compared = [example("Which has a larger budget, Law or Sales?", "Law")];
-    assert!(some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
-    assert!(!some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: 1200\n"));
+    assert!(some_draw_of_untold(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
+    assert!(!some_draw_of_untold(&compared, " Which has a larger budget, Sales or Law?\nAnswer: 1200\n"));
     // `Law` is a page, the town is none
     let told = [example("In which town is Law?", "Bergen")];
     assert!(some_draw_accepts(&told, " In which town is Sales?\nAnswer: Oslo\n"));

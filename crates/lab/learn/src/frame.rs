@@ -13,6 +13,8 @@ use crate::relation_words::{compares, lower_words};
 const SHARE: f64 = 0.03;
 /// It is said at so many questions at least.
 const FEWEST: f64 = 2.0;
+/// Words that name nothing before a relation's name.
+const NAMING_NOTHING: [&str; 4] = ["a", "an", "of", "the"];
 /// Longer titles are not looked for in thoughts.
 const TITLE_WORDS: usize = 5;
 
@@ -33,7 +35,7 @@ pub(crate) fn frame(pages: &Pages, there: &[TrajectoryRecord], comparisons: bool
             for (at, word) in words.iter().enumerate().filter(|(_, word)| !read.contains(*word) && !word.contains(char::is_numeric)) {
                 let (_, times, named) = counts.entry(word.clone()).or_default();
                 *times += 1;
-                *named += usize::from(names_relation(&words, at, &titles));
+                *named += usize::from(names_relation(&words, at, &titles) || begins_relation(&words, at, thought, &titles));
                 said.insert(word.clone());
             }
         }
@@ -51,6 +53,13 @@ fn names_relation(words: &[String], at: usize, titles: &HashSet<String>) -> bool
     let after = words.get(at + 1).is_some_and(|next| next == "of") && (1..=TITLE_WORDS).any(|count| is_title(at + 2..at + 2 + count));
     let before = at > 1 && words[at - 1] == "s" && (1..=TITLE_WORDS.min(at - 1)).any(|count| is_title(at - 1 - count..at - 1));
     after || before
+}
+
+/// Whether a word stands before one that does: `copying`, in `copying year of Heron Pond`. `Need: year of
+/// Heron Pond` has none, because what ends with a mark belongs to nothing that follows.
+fn begins_relation(words: &[String], at: usize, thought: &str, titles: &HashSet<String>) -> bool {
+    let Some(next) = words.get(at + 1).filter(|next| *next != "of" && !NAMING_NOTHING.contains(&words[at].as_str())) else { return false };
+    names_relation(words, at + 1, titles) && thought.to_lowercase().contains(&format!("{} {next} of ", words[at]))
 }
 
 #[cfg(test)]
@@ -79,6 +88,8 @@ mod tests {
             of(0, "Who made Heron Pond?", "Need Heron Pond's guild once."),
             of(0, "Is Loire deeper than Heron Pond?", "Compare the two."),
             of(0, "Is Heron Pond deeper than Loire?", "Compare the two."),
+            of(0, "Is Loire older than Heron Pond?", "Compare: year of Loire. Find the copying year of Loire."),
+            of(0, "Is Heron Pond older than Loire?", "Compare: year of Loire. Find the copying year of Loire."),
             of(1, "How deep is Loire?", "Sampled."),
             of(1, "How deep is Heron Pond?", "Sampled."),
         ];
@@ -88,6 +99,6 @@ mod tests {
             words
         };
         assert_eq!(words(false), ["need", "of", "s", "the"], "neither arrival nor guild");
-        assert_eq!(words(true), ["compare", "the", "two"]);
+        assert_eq!(words(true), ["compare", "find", "of", "the", "two"], "neither copying nor year");
     }
 }

@@ -17,6 +17,9 @@ use crate::statement::{Lexicon, Reader};
 const LONGEST_TITLE: usize = 8;
 /// Fewest pages of a kind from whose titles a new name is made.
 const FEWEST_ALIKE: usize = 4;
+/// Pronouns for people, who may write their own pages, and for things.
+const OF_PERSONS: [&str; 7] = ["he", "her", "him", "his", "i", "my", "she"];
+const OF_THINGS: [&str; 2] = ["it", "its"];
 
 /// The corpus with links and kinds. Pages are named by their index.
 #[derive(Debug)]
@@ -65,6 +68,15 @@ impl Pages {
     /// Whether the task's description has a word.
     pub(crate) fn is_described(&self, word: &str) -> bool {
         self.described.contains(word)
+    }
+
+    /// Whether a page is about a person: by the pronouns in its text. `None`: there are none, or as many for
+    /// things.
+    pub(crate) fn is_of_person(&self, page: usize) -> Option<bool> {
+        let said = words(&self.all()[page].text);
+        let count = |some: &[&str]| said.iter().filter(|word| some.iter().any(|one| word.eq_ignore_ascii_case(one))).count();
+        let (person, thing) = (count(&OF_PERSONS), count(&OF_THINGS));
+        (person != thing).then_some(person > thing)
     }
 
     /// All pages.

@@ -132,6 +132,11 @@ impl Stated {
                         all.push(Statement { page, value: None, questions: questions.into() });
                         continue;
                     };
+                    // another page's year is not when it joined Purchasing
+                    let own: Vec<Asked> = questions.extract_if(.., |one| one.names_another()).collect();
+                    if !own.is_empty() {
+                        all.push(Statement { page, value: None, questions: own.into() });
+                    }
                     let known = shared.entry((kind, sort)).or_default();
                     questions.retain(|one| !known.iter().any(|other| other.around == one.around && other.named == one.named));
                     known.append(&mut questions);
@@ -159,6 +164,11 @@ impl Stated {
             statement.questions.iter().for_each(|asked| alike.entry((kind, asked.around.clone())).or_default().push(at));
         }
         Stated { all, of_page, links, alike }
+    }
+
+    /// How many statements there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
     }
 
     /// Each page's questions, with their answers.
@@ -309,6 +319,19 @@ mod tests {
         // credits and places are both numbers, so no page says which is which for another
         assert!(drawn.iter().any(|one| one == "How many credits is Bells worth? -> 9"), "{drawn:#?}");
         assert!(!drawn.iter().any(|one| one.starts_with("How many credits") && one.ends_with("0")), "{drawn:#?}");
+    }
+
+    #[test]
+    fn what_names_something_else_is_asked_of_one_page() {
+        let page = |title: &str, text: &str| Page { title: title.to_owned(), text: format!("{title} is a nurse. {text}") };
+        let all = ["She joined Elm Hall in 1912.", "She came in 1887.", "She came in 1901."];
+        let all = ["Ann", "Bea", "Cem"].iter().zip(all).map(|(title, text)| page(title, text));
+        let pages = Pages::new(Arc::new(Corpus::from_pages(all.collect()).unwrap()));
+        let stated = Stated::of(&pages, &Singles::of(&pages));
+        let asked: BTreeSet<String> =
+            stated.answers().map(|(page, asked, answer)| format!("{} {answer}", asked.around.join(&pages.all()[page].title))).collect();
+        assert!(asked.contains("When did Ann join Elm Hall? 1912") && asked.contains("When did Ann come? 1912"), "{asked:#?}");
+        assert!(!asked.iter().any(|one| one.starts_with("When did Bea join")), "{asked:#?}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ use self::subject::{Names, behind_apposition, is_verb};
 pub(crate) use self::verbs::is_past;
 use self::verbs::{base_of_past, base_of_third, is_base, is_participle, past_of, third_of};
 pub(crate) use self::wording::Asked;
-use self::wording::{asks, how_many, how_many_of, possessive, when, who_or_what, with_name, with_name_before};
+use self::wording::{asks, how_many, how_many_of, possessive, when, with_name, with_name_before};
 use self::words::{ARTICLES, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined, words};
 pub(crate) use self::words::{Sort, values};
 use autoact_score::normalize;
@@ -382,7 +382,7 @@ impl<'a> Reader<'a> {
                 }
                 ("from", Value::Name | Value::Words) => vec![asks(&format!("Where {be}"), &format!("{verb} from"), &told)],
                 (_, Value::Name | Value::Words) => {
-                    who_or_what(be, &format!("{verb} {preposition}"), &format!("{be} {verb} {preposition}"), &told)
+                    self.who_or_what(be, &format!("{verb} {preposition}"), &format!("{be} {verb} {preposition}"), &told)
                 }
                 _ => break,
             });
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
                 }
                 ("from", Value::Name | Value::Words) => Some(vec![asks(&format!("Where {does}"), &format!("{base} from"), &told)]),
                 (preposition, Value::Name | Value::Words) => {
-                    Some(who_or_what(does, &format!("{base} {preposition}"), &format!("{read} {preposition}"), &told))
+                    Some(self.who_or_what(does, &format!("{base} {preposition}"), &format!("{read} {preposition}"), &told))
                 }
                 _ => None,
             };
@@ -450,7 +450,7 @@ impl<'a> Reader<'a> {
             Some(time) if matches!(time.value, Value::Year | Value::Date | Value::Day) => {
                 Some(when(does, &format!("{base} {}", joined(&rest[..object.length])), &time))
             }
-            _ => whole.then(|| who_or_what(does, &base, read, &object)),
+            _ => whole.then(|| self.who_or_what(does, &base, read, &object)),
         }
     }
 

@@ -8,10 +8,10 @@ fn pages() -> Pages {
     let page = |(title, text): (&str, &str)| Page { title: title.to_owned(), text: text.to_owned() };
     let all = [
         ("Tansley Court", "The office manager of a court is its deputy head, too. The call sign and the extension say so."),
-        ("Ada Lind", "Her extension is 130. It is in use."),
+        ("Ada Lind", "Her extension is 130. It is in use. She knows."),
         ("Faculty of Arts and Crafts", "The department grew. Its extension is 131."),
         ("St Osk", "The department closed. A terminus, a zone and an engineer."),
-        ("Knots", "A page."),
+        ("Knots", "A page. It is short."),
     ];
     Pages::new(Arc::new(Corpus::from_pages(all.map(page).to_vec()).unwrap())).described("Questions about courts, people and departments")
 }
@@ -71,6 +71,15 @@ fn what_it_does_is_asked_with_does_and_did() {
     answers(1, "She carries badge QT-8063.", &["What badge does Ada Lind carry? -> QT-8063"]);
     answers(1, "Speaks Low Vesk.", &["What does Ada Lind speak? -> Low Vesk"]);
     answers(0, "It earns 11 credits.", &["How many credits does Tansley Court earn? -> 11"]);
+}
+
+#[test]
+fn who_asks_for_people_and_what_for_things() {
+    let asked = |page: usize, sentence: &str| -> Vec<String> { of(page, sentence).into_iter().map(|one| one[..4].to_owned()).collect() };
+    assert_eq!(asked(0, "It honours Ada Lind."), ["Who "], "she is a person");
+    assert_eq!(asked(1, "She runs Knots."), ["What"], "it is a thing");
+    assert_eq!(asked(1, "She reports to Bo Ek."), ["What", "Who "], "no page tells");
+    answers(0, "It was opened in May.", &["When was Tansley Court opened? -> May", "In which month was Tansley Court opened? -> May"]);
 }
 
 #[test]

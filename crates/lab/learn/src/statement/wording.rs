@@ -1,7 +1,7 @@
 //! How a question is worded.
 
 use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
-use super::{BE, PRONOUNS};
+use super::{BE, PRONOUNS, Reader, Sort};
 
 /// Nouns that numbers measure rather than count.
 const UNITS: [&str; 23] = [
@@ -44,20 +44,42 @@ pub(crate) struct Asked {
     pub(crate) answer: String,
 }
 
+impl Asked {
+    /// Whether it names something beside the page: `When did X join Purchasing?`
+    pub(crate) fn names_another(&self) -> bool {
+        let [before, after] = &self.around;
+        let words = before.split(' ').skip(1).chain(after.split(' '));
+        words.into_iter().any(|word| word.starts_with(char::is_uppercase))
+    }
+}
+
 /// `When was X built?` and other ways to ask for a time.
 pub(super) fn when(be: &str, verb: &str, told: &Found) -> Vec<Asked> {
     let words: &[&str] = match told.value {
         Value::Year => &["When", "In which year", "In what year", "What year"],
         Value::Day => &["When", "On which day"],
+        Value::Date if Sort::of_word(&told.text) == Some(Sort::Month) => &["When", "In which month"],
         _ => &["When"],
     };
     words.iter().map(|word| asks(&format!("{word} {be}"), verb, told)).collect()
 }
 
-/// `What does X speak?`; of what has a name, `Who` as well: a rule cannot tell a person from a place.
-pub(super) fn who_or_what(does: &str, verb: &str, read: &str, told: &Found) -> Vec<Asked> {
-    let words: &[&str] = if told.value == Value::Name { &["What", "Who"] } else { &["What"] };
-    words.iter().map(|word| with_name(asks(&format!("{word} {does}"), verb, told), "the one that", read)).collect()
+impl Reader<'_> {
+    /// The words that ask for a value: `What`; `Who` for people. Of other names a rule cannot tell which.
+    fn asking(&self, told: &Found) -> &'static [&'static str] {
+        let person = self.pages.find(&told.text).and_then(|page| self.pages.is_of_person(page));
+        match (told.value, person) {
+            (Value::Name, None) => &["What", "Who"],
+            (Value::Name, Some(true)) => &["Who"],
+            _ => &["What"],
+        }
+    }
+
+    /// `What does X speak?`, `Who does X report to?`
+    pub(super) fn who_or_what(&self, does: &str, verb: &str, read: &str, told: &Found) -> Vec<Asked> {
+        let asks = |word: &&str| with_name(asks(&format!("{word} {does}"), verb, told), "the one that", read);
+        self.asking(told).iter().map(asks).collect()
+    }
 }
 
 /// `How many floors does X have?`, of `12 floors`.

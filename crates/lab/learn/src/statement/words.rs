@@ -181,6 +181,7 @@ pub(crate) enum Sort {
     /// The name of a page of this kind.
     Page(usize),
     Year,
+    Month,
     Weekday,
     /// With letters and digits: `QT-8063`.
     Code,
@@ -203,6 +204,7 @@ impl Sort {
         let digits = word.chars().filter(char::is_ascii_digit).count();
         match word {
             _ if weekday => Some(Sort::Weekday),
+            _ if MONTHS.contains(&word) => Some(Sort::Month),
             _ if digits == 0 || word.contains(char::is_whitespace) => None,
             _ if is_year(word) => Some(Sort::Year),
             _ if word.contains(char::is_alphabetic) => Some(Sort::Code),
