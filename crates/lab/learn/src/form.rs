@@ -199,7 +199,7 @@ impl Forms {
             return (!taken(&question)).then(|| Blank::given(decided.pages, &question, &decided.answer, decided.values));
         }
         let kept = rng.chance(form.kept);
-        let drawn = form.draw(kept, pages, rng)?;
+        let drawn = form.draw(kept, &self.stated, pages, rng)?;
         let choices = self.choices(form, &drawn, kept, pages)?;
         let only: Option<String> = choices.iter().map(|texts| texts.first().filter(|_| texts.len() == 1).map(String::as_str)).collect();
         let question: String = choices.iter().map(any).collect();
@@ -360,7 +360,7 @@ impl Form {
     }
 
     /// Draws pages with sentences that the form can ask for.
-    fn draw<'a>(&self, kept: bool, pages: &'a Pages, rng: &mut Rng) -> Option<Drawn<'a>> {
+    fn draw<'a>(&self, kept: bool, stated: &Stated, pages: &'a Pages, rng: &mut Rng) -> Option<Drawn<'a>> {
         // where the relation is the example's, the sentence says so
         let fits = |at: usize, sentence: &str| {
             !kept
@@ -426,9 +426,18 @@ impl Form {
                 let answers = if !kept && self.asks_anything { Answers::Any } else { self.answers };
                 let all = of(last, drawn.pages.len() - 1).into_iter();
                 let unit = self.unit.as_deref().filter(|_| kept);
+                let at = drawn.pages.len() - 1;
+                let words: Vec<&str> = self.relations().filter(|(_, source)| *source == Some(at)).map(|(words, _)| words).collect();
+                let in_words = kept && matches!(answers, Answers::Words);
+                let told = if in_words { stated.told(last, &words) } else { BTreeSet::new() };
                 let found = |sentence: &'a str| {
                     let mut found = answers.within(sentence, last, kept, pages);
                     found.retain(|answer| unit.is_none_or(|unit| unit_of(answer) == Some(unit)));
+                    // `Turkish lira`, and not `Turkish lira its currency`
+                    let told: BTreeSet<String> = told.iter().filter(|told| sentence.contains(told.as_str())).cloned().collect();
+                    if !told.is_empty() {
+                        found = told;
+                    }
                     (sentence, found)
                 };
                 let mut options: Vec<_> = all.map(found).collect();

@@ -129,6 +129,18 @@ fn where_sentences_are_understood_an_example_keeps_its_words() {
 }
 
 #[test]
+fn an_answer_is_what_a_sentence_states() {
+    let lands = [
+        ("Norla", "Norla is a land. People there pay with the red crown, its currency. Its capital is Lin."),
+        ("Sula", "Sula is a land. The currency is the blue crown. Its capital is Osk."),
+        ("Tila", "Tila is a land. Its currency is the green crown, of old. Its capital is Arl."),
+    ];
+    let one = [example("Which currency has Sula?", "blue crown")];
+    let asked = |answer: &str| some_draw_over(&lands, &one, &format!(" Which currency has Tila?\nAnswer: {answer}\n"));
+    assert_eq!(["green crown", "of old", "green crown of old"].map(asked), [true, false, false]);
+}
+
+#[test]
 fn a_month_is_asked_for_months() {
     let plants = [
         ("Weld", "Weld is a plant. It blooms in June beside Mill Gate."),

@@ -171,6 +171,17 @@ impl Stated {
         self.all.len()
     }
 
+    /// What a page states by one of these words, in words of its own.
+    pub(crate) fn told(&self, page: usize, words: &[&str]) -> BTreeSet<String> {
+        let statements = self.of_page.get(page).into_iter().flatten().map(|at| &self.all[*at]);
+        let told = statements.flat_map(|one| one.questions.iter().map(move |asked| (asked, one.answer(asked))));
+        let by_word = told.filter(|(asked, answer)| {
+            let says = |word: &&str| asked.around.iter().any(|text| text.contains(*word));
+            answer.starts_with(char::is_alphabetic) && words.iter().any(says)
+        });
+        by_word.map(|(_, answer)| answer.to_owned()).collect()
+    }
+
     /// Each page's questions, with their answers.
     pub(crate) fn answers(&self) -> impl Iterator<Item = (usize, &Asked, &str)> {
         self.all.iter().flat_map(|statement| statement.questions.iter().map(move |asked| (statement.page, asked, statement.answer(asked))))
