@@ -291,7 +291,8 @@ mod tests {
     #[test]
     fn where_no_relation_is_named_a_page_has_to_say_the_word() {
         let page = |title: &str, text: &str| Page { title: title.to_owned(), text: format!("{title} {text}") };
-        let all = [("Ann", "came 1990 as a guest"), ("Bea", "came 1995 as a guest"), ("Cem", "came 1997 as a cook"), ("Den", "dates back, 1890")];
+        let all =
+            [("Ann", "came 1990 as a guest"), ("Bea", "came 1995 as a guest"), ("Cem", "came 1997 as a cook"), ("Den", "dates back, 1890")];
         let pages = Pages::new(Arc::new(Corpus::from_pages(all.map(|(title, text)| page(title, text)).to_vec()).unwrap()));
         assert_eq!(said(&lower_words("Did Ann arrive as a guest before Bea?"), [0, 1], &pages), ["guest"]);
         assert!(said(&lower_words("Did Ann arrive as a guest before Cem?"), [0, 2], &pages).is_empty());

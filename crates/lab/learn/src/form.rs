@@ -409,12 +409,7 @@ impl Form {
                 let names = drawn.pages.iter().map(|page| pages.all()[*page].title.clone());
                 drawn.answers = if self.answers == Answers::Named { names.collect() } else { ["yes".to_owned(), "no".to_owned()].into() };
             }
-            Answers::Name { .. }
-            | Answers::Number { .. }
-            | Answers::Sorted(_)
-            | Answers::Capitals
-            | Answers::Words
-            | Answers::Any => {
+            Answers::Name { .. } | Answers::Number { .. } | Answers::Sorted(_) | Answers::Capitals | Answers::Words | Answers::Any => {
                 for at in 0..self.pages.len() - 1 {
                     let (sentence, next) = link(*drawn.pages.last()?, at, rng)?;
                     let alike = !kept || pages.kind(next) == pages.kind(self.pages[at + 1]);

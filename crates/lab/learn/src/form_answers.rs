@@ -99,9 +99,7 @@ impl Answers {
                 };
                 found.filter_map(with_unit).collect()
             }
-            Answers::Sorted(sort) => {
-                words.iter().filter(|word| Sort::of_word(word) == Some(sort)).map(|word| (*word).to_owned()).collect()
-            }
+            Answers::Sorted(sort) => words.iter().filter(|word| Sort::of_word(word) == Some(sort)).map(|word| (*word).to_owned()).collect(),
             Answers::Capitals => capitals(&words, named().map(title).collect()),
             Answers::Any => {
                 let titles: Vec<String> = named().map(title).collect();

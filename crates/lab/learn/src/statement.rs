@@ -31,7 +31,7 @@ use self::subject::{Names, behind_apposition, is_verb};
 pub(crate) use self::verbs::is_past;
 use self::verbs::{base_of_past, base_of_third, is_base, is_participle, past_of, third_of};
 pub(crate) use self::wording::Asked;
-use self::wording::{asks, how_many, how_many_of, possessive, when, with_name, with_name_before};
+use self::wording::{asks, by_agent, how_many, how_many_of, possessive, when, with_name, with_name_before};
 use self::words::{ARTICLES, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined, words};
 pub(crate) use self::words::{Sort, values};
 use autoact_score::normalize;
@@ -50,6 +50,8 @@ const BE: [&str; 4] = ["is", "was", "are", "were"];
 /// `I`: some people write their own pages.
 const PRONOUNS: [&str; 5] = ["she", "he", "it", "they", "i"];
 const POSSESSIVES: [&str; 6] = ["its", "her", "his", "their", "my", "our"];
+/// Words after `has` that say nothing of what it has.
+const ADVERBS: [&str; 7] = ["already", "also", "always", "just", "now", "once", "since"];
 /// Words that belong to the verb before them.
 const PARTICLES: [&str; 8] = ["up", "out", "down", "off", "over", "away", "back", "together"];
 /// Ends of nouns for people: `director`, `president`, `head`.
@@ -249,7 +251,14 @@ impl<'a> Reader<'a> {
 
     /// What is said of the page itself.
     fn predicate(&self, words: &[Word<'_>]) -> Option<Vec<Asked>> {
-        let (verb, rest) = words.split_first()?;
+        let (verb, mut rest) = words.split_first()?;
+        // `has since travelled to 29 countries`
+        if let [adverb, after @ ..] = rest
+            && verb.is_one_of(&["has", "had"])
+            && adverb.is_one_of(&ADVERBS)
+        {
+            rest = after;
+        }
         let next = rest.first()?;
         if verb.is_one_of(&BE) {
             return self.being(verb.text, rest);
@@ -371,7 +380,12 @@ impl<'a> Reader<'a> {
                     let active = if past { past_of(participle).to_owned() } else { third_of(&base_of_past(participle)?) };
                     let active = verb.replacen(participle, &active, 1);
                     let name = |one| with_name_before(one, &format!("the one who {active}"));
-                    vec![name(asks(&format!("Who {active}"), "", &told)), name(asks(&format!("Who {be}"), &format!("{verb} by"), &told))]
+                    let mut by = vec![
+                        name(asks(&format!("Who {active}"), "", &told)),
+                        name(asks(&format!("Who {be}"), &format!("{verb} by"), &told)),
+                    ];
+                    by.extend(base_of_past(participle).filter(|_| verb == participle).and_then(|base| by_agent(&base, &told)));
+                    by
                 }
                 ("by", _) => break,
                 ("to", Value::Words) => Vec::new(), // `cut to carry rain`

@@ -2,7 +2,7 @@
 
 use super::subject::is_verb;
 use super::verbs::{base_of_past, base_of_third, is_base, is_participle, participle_of};
-use super::wording::{Asked, asks, when, with_name_before};
+use super::wording::{Asked, asks, by_agent, when, with_name_before};
 use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
 use super::{BE, PARTICLES, PEOPLE, POSSESSIVES, PRONOUNS, Reader, THINGS};
 
@@ -27,6 +27,10 @@ impl Reader<'_> {
         let did = joined(verb);
         let name = |one| with_name_before(one, &format!("the one who {did}"));
         let mut found = vec![name(asks(&format!("Who {did}"), "", &subject))];
+        if let [only] = verb {
+            let base = base_of_third(only.text).or_else(|| base_of_past(only.text));
+            found.extend(base.and_then(|base| by_agent(&base, &subject)));
+        }
         // `Ada Lind built it in 1912`
         let of_it = &words[object..];
         if let [it, preposition, after @ ..] = of_it

@@ -58,6 +58,12 @@ const IRREGULAR: [(&str, &str, &str); 51] = [
 const NO_VERBS: [&str; 16] =
     ["always", "as", "does", "has", "hundred", "indeed", "is", "its", "need", "others", "perhaps", "red", "sometimes", "this", "us", "was"];
 
+/// Verbs without a noun for who does it.
+const WITHOUT_AGENT: [&str; 17] =
+    ["become", "come", "cut", "fall", "get", "go", "have", "head", "know", "leave", "meet", "put", "rise", "run", "set", "stand", "take"];
+/// Ends of verbs whose agents end in `-or`, beside those in `-ate`.
+const AGENT_IN_OR: [&str; 5] = ["ct", "invent", "edit", "audit", "supervise"];
+
 /// Whether a word in small letters may be a past participle.
 pub(super) fn is_participle(word: &str) -> bool {
     is_verb(word) && (word.ends_with("ed") || IRREGULAR.iter().any(|(_, _, participle)| *participle == word))
@@ -127,6 +133,28 @@ pub(super) fn participle_of(base: &str) -> Option<String> {
     let irregular = IRREGULAR.iter().find(|(other, ..)| *other == base);
     let participle = irregular.map_or_else(|| past_of_base(base), |(_, _, participle)| (*participle).to_owned());
     is_participle(&participle).then_some(participle)
+}
+
+/// Who does what a base form says: `builder`, `inventor`. `None`: there is no such word.
+pub(super) fn agent_of(base: &str) -> Option<String> {
+    if WITHOUT_AGENT.contains(&base) || !base.is_ascii() {
+        return None;
+    }
+    let vowel = |c: char| "aeiou".contains(c);
+    let silent = base.strip_suffix('e');
+    if base.ends_with("ate") || AGENT_IN_OR.iter().any(|end| base.ends_with(end)) {
+        return Some(format!("{}or", silent.unwrap_or(base)));
+    }
+    let consonant_y = base.strip_suffix('y').filter(|stem| !stem.ends_with(vowel));
+    let mut end = base.chars().rev();
+    let (last, before, onset) = (end.next()?, end.next()?, end.next().unwrap_or('a'));
+    let short = "bdgmnpt".contains(last) && vowel(before) && !vowel(onset) && base.chars().filter(|c| vowel(*c)).count() == 1;
+    Some(match (consonant_y, silent) {
+        (Some(stem), _) => format!("{stem}ier"),
+        (_, Some(stem)) => format!("{stem}er"),
+        _ if short => format!("{base}{last}er"),
+        _ => format!("{base}er"),
+    })
 }
 
 /// The third person of a base form: `teaches`.
@@ -218,6 +246,22 @@ mod tests {
         }
         assert_eq!([base_of_third("is"), base_of_third("this"), base_of_third("pass"), base_of_past("need")], [None, None, None, None]);
         assert_eq!([past_of("taken"), past_of("named")], ["took", "named"]);
+        for (base, agent) in [
+            ("build", "builder"),
+            ("raise", "raiser"),
+            ("breed", "breeder"),
+            ("plan", "planner"),
+            ("open", "opener"),
+            ("supply", "supplier"),
+            ("invent", "inventor"),
+            ("direct", "director"),
+            ("translate", "translator"),
+            ("supervise", "supervisor"),
+            ("found", "founder"),
+        ] {
+            assert_eq!(agent_of(base).as_deref(), Some(agent));
+        }
+        assert_eq!(agent_of("head"), None, "a header is something else");
         assert!(is_participle("held") && is_participle("based") && !is_participle("red") && !is_participle("holds"));
     }
 }

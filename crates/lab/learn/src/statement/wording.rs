@@ -1,5 +1,6 @@
 //! How a question is worded.
 
+use super::verbs::agent_of;
 use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
 use super::{BE, PRONOUNS, Reader, Sort};
 
@@ -108,6 +109,12 @@ pub(super) fn how_many_of(does: &str, verb: &str, words: &[Word<'_>]) -> Option<
 pub(super) fn asks(before: &str, after: &str, told: &Found) -> Asked {
     let after = if after.is_empty() { "?".to_owned() } else { format!(" {after}?") };
     Asked { around: [format!("{before} "), after], named: None, answer: told.text.clone() }
+}
+
+/// `Who is the builder of X?`, of who built it.
+pub(super) fn by_agent(base: &str, told: &Found) -> Option<Asked> {
+    let noun = agent_of(base).filter(|_| told.value == Value::Name)?;
+    Some(with_name_before(asks(&format!("Who is the {noun} of"), "", told), &format!("the {noun} of")))
 }
 
 pub(super) fn possessive(before: &str, noun: &str, told: &Found) -> Asked {
