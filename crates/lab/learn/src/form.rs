@@ -2,9 +2,10 @@
 //! a kind that it has never read invents words, and asks for nothing that the pages say. So a part of
 //! the questions follow an example: the same words, with the names of other pages. A handful of
 //! examples has few of the relations of the pages, so many are made of what a sentence states
-//! (`stated.rs`). Where few sentences are understood, such as in another language, an example's words
-//! from a sentence of its pages give way to those of another sentence that has an answer of the same
-//! kind, some follow a form of our own, and the model chooses among the words and answers.
+//! (`stated.rs`). Where nearly all sentences are understood, or too few for that, such as in another
+//! language, an example's words from a sentence of its pages give way to those of another sentence
+//! that has an answer of the same kind, some follow a form of our own, and the model chooses among the
+//! words and answers. Between the two, in prose, words that pages share are no names of relations.
 
 use std::collections::BTreeSet;
 
@@ -33,6 +34,8 @@ const KEPT_BY_OTHERS: f64 = 0.7;
 const OWN: f64 = 0.15;
 /// Share of the questions made of a sentence of a page ([`Stated`]), where there are such sentences.
 const STATED: f64 = 0.6;
+/// Where less of the sentences state something, they are prose.
+const PLAIN: f64 = 0.7;
 /// Draws of pages, until some have what the form asks for.
 const DRAWS: usize = 20;
 /// Words of English questions.
@@ -146,17 +149,18 @@ impl Forms {
         let ours = !forms.is_empty() && all.iter().any(english);
         let singles = if ours { Singles::of(pages) } else { Singles::default() };
         let stated = if ours { read(pages, &singles) } else { Stated::default() };
-        // What sentences state has questions for all relations, in words that fit. Words that many pages share
-        // may be anything: `What is the years of Liquorice?`
+        // What sentences state has questions for all relations, in words that fit. In prose, words that many
+        // pages share may be anything: `What is the years of Liquorice?`
         let told = stated.len() >= pages.all().len();
-        let own = if ours && !told { vec![Form::own(1), Form::own(2)] } else { Vec::new() };
+        let prose = told && stated.understood() < PLAIN;
+        let own = if ours && !prose { vec![Form::own(1), Form::own(2)] } else { Vec::new() };
         let deciders = Deciders { compared: Compared::of(&stated, &singles, pages), singles };
         let mut guessable = Guessable::default();
         for (form, example) in forms.iter_mut().zip(with_forms) {
             guessable.choices |= form.answers == Answers::Named;
             guessable.claims |= form.answers.are_guessable() && form.answers != Answers::Named;
             form.decides = deciders.of(example, form.answers, &form.pages[..form.named.min(form.pages.len())], pages);
-            if told {
+            if prose {
                 form.kept = 1.0;
             }
         }

@@ -115,17 +115,21 @@ fn questions_have_other_names_and_other_words_of_the_pages() {
 }
 
 #[test]
-fn where_sentences_are_understood_an_example_keeps_its_words() {
+fn in_prose_an_example_keeps_its_words() {
+    let beside = "\nSo it goes.\nOn and on, from bad to worse.\nNot that anybody minds.\nAnd then the rain.";
+    let prose = |page: &Page| Page { title: page.title.clone(), text: format!("{}{beside}", page.text) };
+    let prose = Pages::new(Arc::new(Corpus::from_pages(pages().all().iter().map(prose).collect()).unwrap()));
+    let accepts = |examples: &[Example], reply: &str| some_draw_of(&prose, examples, reply);
     let one = [example("What is the phone extension of Ada Lind?", "310")];
-    assert!(some_draw_accepts(&one, " What is the phone extension of Bo Ek?\nAnswer: 427\n"));
-    assert!(some_draw_accepts(&one, " What is Cy Fox's mentor?\nAnswer: Ada Lind\n"), "it is stated");
-    assert!(!some_draw_accepts(&one, " What is the phone of Cy Fox?\nAnswer: 598\n"));
+    assert!(accepts(&one, " What is the phone extension of Bo Ek?\nAnswer: 427\n"));
+    assert!(accepts(&one, " What is Cy Fox's mentor?\nAnswer: Ada Lind\n"), "it is stated");
+    assert!(!accepts(&one, " What is the phone of Cy Fox?\nAnswer: 598\n"));
     let told = [example("In which town is Law?", "Bergen")];
-    assert!(some_draw_accepts(&told, " In which town is Sales?\nAnswer: Oslo\n"));
-    assert!(!some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Old Eve\n"));
+    assert!(accepts(&told, " In which town is Sales?\nAnswer: Oslo\n"));
+    assert!(!accepts(&told, " In which chairs is Sales?\nAnswer: Old Eve\n"));
     // both have the same budget, so nothing decides which
     let compared = [example("Which has a larger budget, Law or Sales?", "Law")];
-    assert!(!some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
+    assert!(!accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
 }
 
 #[test]

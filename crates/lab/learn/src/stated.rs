@@ -78,6 +78,8 @@ impl Statement {
 #[derive(Debug, Default)]
 pub(crate) struct Stated {
     all: Vec<Statement>,
+    /// The share of the sentences that state something.
+    understood: f64,
     /// By page: its statements, as positions in `all`.
     of_page: Vec<Vec<usize>>,
     /// Those that lead to another page with statements: the statement, and that page.
@@ -119,13 +121,17 @@ impl Stated {
         let lexicon = Lexicon::of(pages);
         let mut all = Vec::new();
         let mut shared: BTreeMap<(usize, Sort), Vec<Asked>> = BTreeMap::new();
+        let (mut sentences, mut understood) = (0_usize, 0_usize);
         for (page, text) in pages.all().iter().enumerate() {
             let kind = pages.kind(page);
             let reader = Reader::of(page, pages, &lexicon);
             for sentence in text.sentences() {
                 // `built in 1912 by Ada Lind` states two things
                 let mut by_answer: BTreeMap<String, Vec<Asked>> = BTreeMap::new();
-                reader.asked(sentence).into_iter().for_each(|one| by_answer.entry(one.answer.clone()).or_default().push(one));
+                let asked = reader.asked(sentence);
+                sentences += 1;
+                understood += usize::from(!asked.is_empty());
+                asked.into_iter().for_each(|one| by_answer.entry(one.answer.clone()).or_default().push(one));
                 for (answer, mut questions) in by_answer {
                     let sort = Sort::of(&answer, pages).filter(|sort| singles.only(page, *sort) == Some(&answer));
                     let Some(sort) = sort else {
@@ -163,7 +169,12 @@ impl Stated {
             let kind = pages.kind(statement.page);
             statement.questions.iter().for_each(|asked| alike.entry((kind, asked.around.clone())).or_default().push(at));
         }
-        Stated { all, of_page, links, alike }
+        Stated { all, understood: understood as f64 / sentences.max(1) as f64, of_page, links, alike }
+    }
+
+    /// The share of the sentences that state something.
+    pub(crate) fn understood(&self) -> f64 {
+        self.understood
     }
 
     /// How many statements there are.
