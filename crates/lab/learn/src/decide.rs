@@ -80,34 +80,35 @@ impl Deciders {
     /// A number, of which the question says which one it is, or the only year.
     fn number(&self, words: &[String], first: bool, both: [usize; 2], pages: &Pages) -> Option<Decides> {
         let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
-        let timed = has(&EARLIER) || has(&LATER);
+        let (earlier, later) = (has(&EARLIER), has(&LATER));
+        // whether the later one is asked for, if it is about time
+        let later = (earlier || later).then_some(later);
         let alike = |quantity: &Quantity| quantity.kind() == pages.kind(both[0]);
         let told = |quantity: &Quantity| quantity.says(|text| words.iter().any(|word| is_telling(word) && says(text, word)));
-        let named = self.decided(words, first, both, Vec::new(), |quantity| alike(quantity) && told(quantity));
+        let named = self.decided(later, first, both, Vec::new(), |quantity| alike(quantity) && told(quantity));
         // a tree is compared with a tower by what both are
-        named.or_else(|| self.decided(words, first, both, Vec::new(), told)).or_else(|| {
-            timed.then_some(())?;
-            self.decided(words, first, both, said(words, both, pages), |quantity| alike(quantity) && quantity.is_only_year())
+        named.or_else(|| self.decided(later, first, both, Vec::new(), told)).or_else(|| {
+            later?;
+            self.decided(later, first, both, said(words, both, pages), |quantity| alike(quantity) && quantity.is_only_year())
         })
     }
 
+    /// The quantities that are meant, if enough pages have one and the example agrees.
     fn decided(
         &self,
-        words: &[String],
+        later: Option<bool>,
         first: bool,
         [one, other]: [usize; 2],
         said: Vec<String>,
         is_meant: impl Fn(&Quantity) -> bool,
     ) -> Option<Decides> {
-        let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
-        let (earlier, later) = (has(&EARLIER), has(&LATER));
         let all = self.compared.all().iter().enumerate();
         let quantities: Vec<usize> = all.filter(|(_, quantity)| is_meant(quantity)).map(|(at, _)| at).collect();
         (self.compared.pages_with(&quantities).len() >= FEWEST).then_some(())?;
         let greater = self.compared.pair(&quantities, one, other)?.first_greater == first;
         // the earlier one has the smaller year
         let years = quantities.iter().all(|at| self.compared.all()[*at].is_year());
-        let against = years && (earlier || later) && later != greater;
+        let against = years && later.is_some_and(|later| later != greater);
         (!against).then_some(Decides::Number { quantities, greater, said })
     }
 
