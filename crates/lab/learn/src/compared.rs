@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use autoact_base::random::Rng;
 
-use crate::form_answers::yes_or_no;
+use crate::form::answers::yes_or_no;
 use crate::pages::Pages;
 use crate::stated::{Singles, Stated, StatedQuestion};
 use crate::statement::{Sort, Wording, compared};

@@ -6,7 +6,7 @@ use autoact_base::random::Rng;
 use autoact_score::normalize;
 
 use crate::compared::{Compared, Quantity, answer};
-use crate::form_answers::{Answers, yes_or_no};
+use crate::form::answers::{Answers, yes_or_no};
 use crate::pages::Pages;
 use crate::relation_words::{ALIKE, EARLIER, LATER, compares, is_telling, lower_words, says};
 use crate::stated::Singles;

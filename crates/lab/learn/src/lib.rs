@@ -20,7 +20,6 @@ mod error;
 mod evaluate;
 mod filter;
 mod form;
-mod form_answers;
 mod frame;
 mod instruct;
 mod iterate;

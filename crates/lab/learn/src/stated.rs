@@ -14,7 +14,7 @@ use autoact_score::normalize;
 
 use crate::compared::Compared;
 use crate::filter::within;
-use crate::form_answers::yes_or_no;
+use crate::form::answers::yes_or_no;
 use crate::pages::Pages;
 use crate::statement::{Asked, Lexicon, Reader, Sort, claim, values};
 

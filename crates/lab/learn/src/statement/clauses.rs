@@ -6,7 +6,7 @@ use super::verbs::{base_of_third, is_participle};
 use super::wording::{Asked, how_many};
 use super::words::{BREAKS, Found, PREPOSITIONS, Value, Word};
 use super::{POSSESSIVES, PRONOUNS, Reader};
-use crate::form_answers::is_year;
+use crate::form::answers::is_year;
 
 /// Words that say how near a number is, or how something is done: what is said stays the same.
 const NEAR: [&str; 9] = ["about", "almost", "around", "exactly", "nearly", "only", "over", "roughly", "some"];

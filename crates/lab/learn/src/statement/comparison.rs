@@ -3,7 +3,7 @@
 
 use super::verbs::{base_of_past, past_of_base, third_of};
 use super::wording::Asked;
-use crate::form_answers::is_year;
+use crate::form::answers::is_year;
 
 /// Words for a measure, and those for more and less of it.
 const MEASURES: [(&str, &str, &str); 8] = [

@@ -1,9 +1,10 @@
 //! Lines that are no sentences: with a key, as `Room: C2`, and without a verb, as `Launched in 2009`.
 
+use super::predicate::Verb;
 use super::verbs::{base_of_past, base_of_third, is_participle};
 use super::wording::{Asked, asks, how_many, when, with_name};
 use super::words::{BREAKS, PREPOSITIONS, Value, Word, joined, words};
-use super::{BE, INTRANSITIVE, OBJECT_WORDS, PRONOUNS, Reader, Verb};
+use super::{BE, INTRANSITIVE, OBJECT_WORDS, PRONOUNS, Reader};
 
 /// Maximum number of words before the year of `In service since 1903`.
 const STATE_WORDS: usize = 3;

@@ -4,10 +4,15 @@ use super::subject::is_verb;
 use super::verbs::{base_of_past, base_of_third, is_base, is_participle, participle_of};
 use super::wording::{Asked, asks, by_agent, when, with_name_before};
 use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
-use super::{BE, PARTICLES, PEOPLE, POSSESSIVES, PRONOUNS, Reader, THINGS};
+use super::{BE, PARTICLES, POSSESSIVES, PRONOUNS, Reader};
 
 /// Maximum number of words between a subject and the page: `has looked after`.
 const VERB_WORDS: usize = 4;
+/// Ends of nouns for people: `director`, `president`, `head`.
+const PEOPLE: [&str; 14] = ["er", "tor", "sor", "ident", "udent", "agent", "tant", "ist", "man", "ian", "head", "dean", "chief", "captain"];
+/// Nouns that end so, but are for things.
+const THINGS: [&str; 12] =
+    ["border", "computer", "corner", "letter", "number", "order", "paper", "power", "river", "theater", "tower", "water"];
 
 impl Reader<'_> {
     /// `Anders Pook gives this course.`, `Ada Lind has looked after it since 2009.`

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Reader;
-use crate::form_answers::is_year;
+use crate::form::answers::is_year;
 use crate::pages::Pages;
 
 /// Maximum number of words of an answer that is no page's title.
