@@ -21,6 +21,9 @@ use crate::store::{Store, read, read_json, write_json};
 use crate::synthesize::selected;
 use crate::workplace::Workplace;
 
+/// Fewer questions with a certain answer than these do not stand for all.
+const FEWEST_CERTAIN: usize = 50;
+
 /// `calibration-answers.jsonl`: the judged answers to one validation question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct AnswersRecord {
@@ -89,11 +92,13 @@ pub struct Lower {
 pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibration>, LearnError> {
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
     let tools = selected(work, run)?;
+    let asked = certain(validation_questions(work, database.len()), &database);
     let (mut store, mut records) = Store::<AnswersRecord>::open(&run.path("calibration-answers.jsonl"))?;
     // what a release with other parts wrote is asked again
-    records.retain(|record| record.answers.iter().all(|answer| answer.evidence.len() == Evidence::PARTS.len()));
+    records
+        .retain(|record| record.answers.iter().all(|answer| answer.evidence.len() == Evidence::PARTS.len()) && asked.contains(&record.id));
     let done: HashSet<usize> = records.iter().map(|record| record.id).collect();
-    let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
+    let todo: Vec<usize> = asked.into_iter().filter(|id| !done.contains(id)).collect();
     let voices = chosen(run)?.group();
     // a group that has learned nothing of what follows a rejection is better off without it
     let next_attempt = if work.task.settings.differentiate.retried { NextAttempt::Continues } else { NextAttempt::Anew };
@@ -148,6 +153,16 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     }
     write_json(&run.path("calibrated.json"), &report)?;
     Ok(calibration)
+}
+
+/// The questions whose answers are certain: those in the form of an example, whose answers the pages
+/// decide, and those that have none. An answer that the base wrote to a question of its own may be
+/// wrong, and nobody has checked it: with these among them, right answers would count as wrong.
+/// Where few questions are certain, all of them.
+fn certain(questions: Vec<usize>, database: &[QuestionRecord]) -> Vec<usize> {
+    let formed = questions.iter().filter(|id| database[**id].formed).count();
+    let is_certain = |id: &usize| formed < FEWEST_CERTAIN || database[*id].formed || database[*id].answer.is_none();
+    questions.into_iter().filter(is_certain).collect()
 }
 
 /// Removes the calibration of other adapters.
@@ -244,6 +259,22 @@ mod tests {
             Judged { question: (at / 2).to_string(), evidence, approved: true, right }
         };
         (0..2 * questions).map(one).collect()
+    }
+
+    #[test]
+    fn answers_that_the_base_wrote_to_its_own_questions_are_left_out_where_enough_are_certain() {
+        let entry = |at: usize| QuestionRecord {
+            question: format!("question {at}"),
+            answer: (at % 3 < 2).then(|| "1912".to_owned()),
+            formed: at.is_multiple_of(3),
+            ..QuestionRecord::default()
+        };
+        let asked = |count: usize| certain((0..count).collect(), &(0..count).map(entry).collect::<Vec<_>>());
+        let free = |id: &usize| id % 3 == 1;
+        assert!(!asked(3 * FEWEST_CERTAIN).iter().any(free));
+        assert_eq!(asked(3 * FEWEST_CERTAIN).len(), 2 * FEWEST_CERTAIN, "formed ones, and those without an answer");
+        let few = 3 * FEWEST_CERTAIN - 3;
+        assert_eq!(asked(few), (0..few).collect::<Vec<_>>());
     }
 
     #[test]
