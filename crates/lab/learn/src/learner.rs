@@ -39,7 +39,7 @@ pub struct LearningPlan {
     pub run: Option<PathBuf>,
     /// Use the paper's settings ([`Settings::paper`](crate::Settings::paper)) in place of the task's.
     pub paper: bool,
-    /// Use small settings, for CI.
+    /// Use small settings, for a first look ([`Settings::quick`](crate::Settings::quick)).
     pub quick: bool,
     /// Also train and evaluate the variants of table 2 and figures 3 and 4 of the paper.
     pub variants: bool,
@@ -90,11 +90,10 @@ pub fn learn(plan: &LearningPlan, view: Arc<dyn View>, stop: Stop) -> Result<Rep
         name.push_str("-paper");
     }
     if plan.quick {
-        task.settings = task.settings.quick();
         name.push_str("-quick");
     }
     let dir = plan.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
-    let mut work = Workplace::open(task, &plan.model, plan.variants, view, stop)?;
+    let mut work = Workplace::open(task, plan, view, stop)?;
     if plan.trains() {
         // said now, and not after hours of questions and trajectories
         ModelConfig::load(&plan.model).map_err(|source| LearnError::Untrainable { path: plan.model.clone(), source: Box::new(source) })?;

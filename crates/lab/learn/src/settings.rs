@@ -350,20 +350,22 @@ fn is_usual_precision(precision: &f64) -> bool {
 }
 
 impl Settings {
-    /// Small settings that run every stage in a few minutes, for CI. The results are poor.
+    /// Small settings that learn something in a few minutes, in one round. The results are poor.
+    /// `template`: whether the model has a chat template; such a model is larger, and has less time.
     #[must_use]
-    pub fn quick(mut self) -> Settings {
-        self.instruct.questions = Some(self.instruct.questions.unwrap_or(48).min(48));
+    pub fn quick(mut self, template: bool) -> Settings {
+        let (questions, epochs) = if template { (48, 2) } else { (200, 5) };
+        self.instruct.questions = Some(self.instruct.questions.unwrap_or(questions).min(questions));
         self.instruct.attempts = self.instruct.attempts.min(400);
         self.select.votes = self.select.votes.min(8);
         self.synthesize.samples = Some(self.synthesize.samples.unwrap_or(2).min(2));
-        self.synthesize.hints = self.synthesize.hints.map(|hints| hints.min(1));
         // with so few trajectories nothing may be dropped for low coverage
         self.filter.coverage = Some(0.0);
+        self.reflect.histories = 100;
         self.reflect.draws = self.reflect.draws.min(2);
-        self.train.epochs = self.train.epochs.min(2);
-        self.iterate.rounds = self.iterate.rounds.min(2);
-        self.evaluate.questions = 24;
+        self.train.epochs = self.train.epochs.min(epochs);
+        self.iterate.rounds = 1;
+        self.evaluate.questions = 40;
         self
     }
 

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::coverage::Vocabulary;
 use crate::error::{LearnError, TaskMistakes};
+use crate::learner::LearningPlan;
 use crate::pages::Pages;
 use crate::pool::{EnginePool, Stop};
 use crate::run::Origin;
@@ -81,7 +82,8 @@ impl Workplace {
     ///
     /// # Errors
     /// All mistakes in the files that the task names, together; or an invalid model directory.
-    pub(crate) fn open(mut task: Task, model: &Path, variants: bool, view: Arc<dyn View>, stop: Stop) -> Result<Workplace, LearnError> {
+    pub(crate) fn open(mut task: Task, plan: &LearningPlan, view: Arc<dyn View>, stop: Stop) -> Result<Workplace, LearnError> {
+        let (model, variants) = (plan.model.as_path(), plan.variants);
         let mut mistakes = Vec::new();
         let corpus = Corpus::load(&task.corpus).map(Arc::new).map_err(|error| mistakes.push(error.to_string())).ok();
         // mistakes in a tool library do not depend on the corpus
@@ -102,6 +104,9 @@ impl Workplace {
         let model_error = |source| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(model).map_err(model_error)?;
         let template = dir.chat_template().map_err(model_error)?.is_some();
+        if plan.quick {
+            task.settings = task.settings.quick(template);
+        }
         task.settings = task.settings.fitting(template);
         let library = match task.settings.select.sentences.and_then(NonZeroUsize::new) {
             Some(sentences) => library.showing(sentences),

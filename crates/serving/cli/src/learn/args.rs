@@ -37,7 +37,7 @@ pub(crate) struct LearnOptions {
     /// round, no question bias and no filter but the reward; goes to `runs/<task>-paper`.
     #[arg(long, value_enum)]
     protocol: Option<Protocol>,
-    /// Small numbers that run every stage in minutes, for CI; goes to `runs/<task>-quick`.
+    /// Small numbers and one round, a few minutes for a first look; goes to `runs/<task>-quick`.
     #[arg(long)]
     quick: bool,
     /// Also train and evaluate the ablations of the paper's table 2 and the groups of its figures 3
