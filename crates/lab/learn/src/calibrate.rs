@@ -94,9 +94,9 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     let tools = selected(work, run)?;
     let asked = certain(validation_questions(work, database.len()), &database);
     let (mut store, mut records) = Store::<AnswersRecord>::open(&run.path("calibration-answers.jsonl"))?;
-    // what a release with other parts wrote is asked again
-    records
-        .retain(|record| record.answers.iter().all(|answer| answer.evidence.len() == Evidence::PARTS.len()) && asked.contains(&record.id));
+    // what a release with other parts wrote is asked again, and what one asked beside is left out
+    records.retain(|record| record.answers.iter().all(|answer| answer.evidence.len() == Evidence::PARTS.len()));
+    records.retain(|record| asked.contains(&record.id));
     let done: HashSet<usize> = records.iter().map(|record| record.id).collect();
     let todo: Vec<usize> = asked.into_iter().filter(|id| !done.contains(id)).collect();
     let voices = chosen(run)?.group();

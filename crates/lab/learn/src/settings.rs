@@ -361,7 +361,10 @@ impl Settings {
         self.synthesize.samples = Some(self.synthesize.samples.unwrap_or(2).min(2));
         // with so few trajectories nothing may be dropped for low coverage
         self.filter.coverage = Some(0.0);
-        self.reflect.histories = 100;
+        self.reflect.histories = match self.reflect.histories {
+            0 => 100, // all
+            some => some.min(100),
+        };
         self.reflect.draws = self.reflect.draws.min(2);
         self.train.epochs = self.train.epochs.min(epochs);
         self.iterate.rounds = 1;
